@@ -59,6 +59,11 @@ def test_the_climb_finds_the_one_peak(top: int) -> None:
     assert max(map(abs, asked)) <= abs(top) + 1
 
 
+@pytest.mark.parametrize("top", [-3.4, 0.3, 2.5])
+def test_between_steps_the_peak_is_that_of_a_parabola(top: float) -> None:
+    assert _climb(lambda place: 1 - 0.1 * (place - top) ** 2) == pytest.approx(top)
+
+
 def test_the_climb_ends_where_quality_always_rises() -> None:
     assert abs(_climb(float)) <= 42
 

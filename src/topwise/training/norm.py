@@ -22,13 +22,19 @@ RATIO = 1.06
 HELD_OUT = 0.1
 EPOCHS = 30
 MOST_EVENTS = 2_000_000
-JUDGES = 4000
+# Of sparse logs each context has an event or two to judge by, and thousands of them hardly tell a step in C
+# from chance: so many are asked as rank in about a second.
+LEAST_JUDGES, JUDGED_SCORES = 4000, 1_000_000_000
 METRIC = "ndcg@10"
+
+
+GROWTH = 0.5
+"""How much larger the best C is for ten times the events a context."""
 
 
 def first_guess(events: int, contexts: int) -> float:
     """Where to begin: the best C of logs with 7, 40 and 76 events a user was 1.35, 1.7 and 1.9."""
-    return max(0.5, 0.93 + 0.5 * float(np.log10(max(events, 1) / max(contexts, 1))))
+    return max(0.5, 0.93 + GROWTH * float(np.log10(max(events, 1) / max(contexts, 1))))
 
 
 @dataclass(frozen=True)
@@ -52,10 +58,11 @@ def find_max_norm(
     judges = _news(model, held_out, fitting)
     if len(fitting) == 0 or len(judges) == 0:
         return Found(guess)
-    judges = _some_contexts(judges, model.role_, model.seed, JUDGES / max(judges.n(model.role_), 1))
+    asked = max(LEAST_JUDGES, JUDGED_SCORES / max(judges.n("item"), 1))
+    judges = _some_contexts(judges, model.role_, model.seed, asked / max(judges.n(model.role_), 1))
     search = _Search(model._for_trial(fitting, features), fitting, judges, features)
 
-    def norm(place: int) -> float:
+    def norm(place: float) -> float:
         return round(guess * RATIO**place, 4)
 
     def value(place: int) -> float:
@@ -63,7 +70,8 @@ def find_max_norm(
         return search.value(norm(place))
 
     try:
-        return Found(norm(_climb(value)))
+        # The trials have fewer events a context than the fit, and so their best C is smaller.
+        return Found(round(norm(_climb(value)) + GROWTH * float(np.log10(1 / (1 - HELD_OUT))), 4))
     except KeyboardInterrupt:
         run = search.best or search.running
         if run is None:
@@ -125,15 +133,17 @@ class _Search:
         return float(report[METRIC])
 
 
-def _climb(value: Callable[[int], float]) -> int:
-    """The top of a hill with one peak, a step at a time."""
+def _climb(value: Callable[[int], float]) -> float:
+    """The top of a hill with one peak: by steps, then on the parabola through the last three places."""
     place = 0
     while abs(place) <= 40:
         best = max((place, place - 1, place + 1), key=value)
         if best == place:
             break
         place = best
-    return place
+    before, here, after = value(place - 1), value(place), value(place + 1)
+    bend = 2 * here - before - after
+    return place if bend <= 0 else place + float(np.clip((after - before) / (2 * bend), -0.5, 0.5))
 
 
 def _news(model: Embedding, held_out: Events, fitting: Events) -> Events:
