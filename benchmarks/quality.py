@@ -91,7 +91,7 @@ def main() -> None:
     asked = parser.parse_args()
     seeds = SEEDS[:1] if asked.quick else SEEDS
     logs = ["lastfm-hetrec"] if asked.quick else asked.log
-    rows, judged = [], []
+    rows: list[dict[str, Any]] = []
     for log in logs:
         pairs = read(log, asked.data)
         if asked.tune:
@@ -99,13 +99,11 @@ def main() -> None:
             continue
         some_rows = run(log, [Trial.random(pairs, seed) for seed in seeds], asked.threads, asked.without)
         rows += some_rows
-        judged += bars(log, some_rows)
+        judged = bars(log, some_rows)
+        if not asked.quick:
+            save(f"quality-{log}", rows=some_rows, bars=judged)
     if rows:
         print("\n" + table(list(rows[0]), [list(row.values()) for row in rows]))
-        if not asked.quick:
-            for log in logs:
-                own = [row for row in rows if row["log"] == log]
-                save(f"quality-{log}", rows=own, bars=[b for b in judged if b["bar"].startswith(log)])
 
 
 if __name__ == "__main__":

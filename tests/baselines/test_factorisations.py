@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import sparse
 
 import topwise as tw
 from topwise import baselines
-from topwise.baselines.ease import ItemWeights
+from topwise.baselines.ease import ItemWeights, _inverse
 from topwise.models import NotFittedError
 
 Doubles = npt.NDArray[np.float64]
@@ -132,6 +133,17 @@ def test_ease_regresses_each_item_on_the_others(form: str) -> None:
     np.testing.assert_allclose(scores(model, 13), expected[:13], atol=1e-4)
     mean = expected[:13][known[:13].any(axis=1)].mean(axis=0)
     np.testing.assert_allclose(scores(model, 14)[13], mean, atol=1e-4)
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 64])
+def test_the_inverse_by_blocks(block: int) -> None:
+    rows = sparse.random_array((40, 60), density=0.1, rng=np.random.default_rng(0), format="csr")
+    gram = sparse.csr_array(rows @ rows.T)
+    inverse = _inverse(gram, 0.5, block)
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse, np.linalg.inv(gram.toarray() + 0.5 * np.eye(40)), atol=1e-5)
+    with pytest.raises(ValueError, match="leaves the matrix singular in float32: raise it"):
+        _inverse(sparse.csr_array(-gram), 1e-3, block)
 
 
 def test_ease_takes_the_smaller_form() -> None:

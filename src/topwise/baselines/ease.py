@@ -107,24 +107,34 @@ def _context_weights(rows: Sparse, regularization: float) -> tuple[Floats, Spars
     return inverse, csr_array(rows @ diags_array(scale))
 
 
-def _inverse(gram: Sparse, regularization: float) -> Floats:
-    """(gram + λI)⁻¹ in one float32 array, by Cholesky in place: 40,000 rows take 6.5 GB, not twice."""
-    from scipy.linalg import lapack
+def _inverse(gram: Sparse, regularization: float, block: int = 512) -> Floats:
+    """(gram + λI)⁻¹ in one float32 array: 40,000 rows take 6.5 GB, not twice.
 
-    matrix = gram.astype(np.float32).toarray(order="F")
+    By sweeps, a block of rows at a time, of which only the blocks up to the diagonal are kept: with D the
+    inverse of a pivot block, A_ij −= A_ik D A_kj and A_ik = A_ik D, so that all of them leave −A⁻¹. LAPACK
+    does as much arithmetic in one call, and fails in some builds of OpenBLAS at such sizes.
+    """
+    matrix: Floats = gram.astype(np.float32).toarray()
     matrix[np.diag_indices_from(matrix)] += np.float32(regularization)
-    factor, failed = lapack.spotrf(matrix, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        raise ValueError(f"regularization {regularization} leaves the matrix singular in float32: raise it")
-    inverse: Floats = lapack.spotri(factor, lower=1, overwrite_c=1)[0]
-    _mirror(inverse)
-    return np.ascontiguousarray(inverse.T)
-
-
-def _mirror(lower: Floats, block: int = 2048) -> None:
-    """Copies the lower triangle onto the upper, block by block."""
-    for start in range(0, len(lower), block):
-        end = start + block
-        square = lower[start:end, start:end]
-        square[:] = np.tril(square) + np.tril(square, -1).T
-        lower[start:end, end:] = lower[end:, start:end].T
+    blocks = [slice(start, min(start + block, len(matrix))) for start in range(0, len(matrix), block)]
+    for pivot in blocks:
+        column = np.concatenate([matrix[pivot, : pivot.start].T, matrix[pivot.start :, pivot]])
+        try:
+            np.linalg.cholesky(column[pivot])
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"regularization {regularization} leaves the matrix singular in float32: raise it"
+            ) from None
+        inverse = np.linalg.inv(column[pivot])
+        moved = column @ inverse
+        column[pivot] = 0  # its own rows and columns are set below
+        for rows in blocks:
+            matrix[rows, : rows.stop] -= moved[rows] @ column[: rows.stop].T
+        matrix[pivot, : pivot.start] = moved[: pivot.start].T
+        matrix[pivot.start :, pivot] = moved[pivot.start :]
+        matrix[pivot, pivot] = -inverse
+    for rows in blocks:
+        square = np.tril(matrix[rows, rows])
+        matrix[rows, rows] = square + np.tril(square, -1).T
+        matrix[: rows.start, rows] = matrix[rows, : rows.start].T
+    return np.negative(matrix, out=matrix)
