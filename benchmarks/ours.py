@@ -16,8 +16,9 @@ import topwise as tw
 
 @dataclass
 class Topwise(Factors):
-    """MatrixFactorization with WARP, or with OWPC, which counts what WARP estimates: better and slower on short
-    catalogues. A fit is timed whole, with "auto" also the search for max_norm.
+    """MatrixFactorization with WARP, or with OWPC, which counts what WARP estimates: slower, and less noise.
+
+    A fit is timed whole, with "auto" also the search for max_norm.
     """
 
     max_norm: float | str = "auto"

@@ -77,6 +77,14 @@ def test_sparse_arff(tmp_path: Path):
     assert x.nnz == 2
 
 
+def test_dense_arff(tmp_path: Path):
+    rows = ARFF[ARFF.index("{0 1,1") :]
+    dense = ARFF.replace(rows, "1,2.5,0,1\n0, -1e-2, 1, 1\n\n0,0,0,0\n")
+    x, y = mulan_arff(write(tmp_path, "data.arff", dense), labels=2)
+    np.testing.assert_array_equal(x.to_dense(), np.float32([[1, 2.5], [0, -0.01], [0, 0]]))
+    np.testing.assert_array_equal(y.to_dense(), [[0, 1], [1, 1], [0, 0]])
+
+
 @pytest.mark.parametrize(
     ("content", "labels", "message"),
     [
@@ -84,11 +92,12 @@ def test_sparse_arff(tmp_path: Path):
         (ARFF, 4, "labels must be between 1 and 3, the attributes less one, got 4"),
         (ARFF, 0, "labels must be between 1 and 3"),
         (
-            ARFF.replace("{}", "1,0,0,1"),
+            ARFF.replace("{}", "1,0,0"),
             2,
-            "line 12 of .* must be a sparse row such as {3 1,7 1}, got '1,0,0,1'",
+            "line 12 of .* must be a sparse row such as {3 1,7 1} or have 4 values .*, got '1,0,0'",
         ),
         (ARFF.replace("{}", "{4 1}"), 2, "a feature in line 12 of .* must be between 0 and 3, got 4"),
+        (ARFF.replace("{}", "1,x,0,0"), 2, "line 12 of .* must have feature:value pairs"),
         (ARFF.replace("{}", "{1 x}"), 2, "line 12 of .* must have feature:value pairs"),
     ],
 )
@@ -121,6 +130,7 @@ def test_stackexchange_cooking(data_root: Path):
         (["delicious/delicious-train", "delicious/delicious-test"], 16_105, 500, 983, 19.02),
         (["bibtex/bibtex-train", "bibtex/bibtex-test"], 7_395, 1_836, 159, 2.40),
         (["corel5k/Corel5k-train-sparse", "corel5k/Corel5k-test-sparse"], 5_000, 499, 374, 3.52),
+        (["cal500/cal500"], 502, 68, 174, 26.04),
     ],
 )
 def test_mulan_sets(data_root: Path, parts: list[str], rows: int, features: int, labels: int, a_row: float):

@@ -40,7 +40,7 @@ def multilabel(path: str | Path) -> tuple[Csr, Csr]:
 
 
 def mulan_arff(path: str | Path, labels: int) -> tuple[Csr, Csr]:
-    """Features X (with values) and labels Y of a sparse ARFF file of the Mulan collection.
+    """Features X (with values) and labels Y of an ARFF file of the Mulan collection, sparse or dense.
 
     The labels are the last attributes; how many they are is not in the file, so it is to be given.
     """
@@ -54,7 +54,7 @@ def mulan_arff(path: str | Path, labels: int) -> tuple[Csr, Csr]:
         raise ValueError(
             f"labels must be between 1 and {n_attributes - 1}, the attributes less one, got {labels}"
         )
-    everything = _features(list(_arff_examples(lines, start + 1, file)), n_attributes, file)
+    everything = _features(list(_arff_examples(lines, start + 1, n_attributes, file)), n_attributes, file)
     n_features = n_attributes - labels
     values = everything.values if everything.values is not None else np.empty(0)
     rows, columns, is_set = everything.row_of_entries(), everything.indices, values != 0
@@ -73,17 +73,21 @@ def _svmlight_examples(lines: list[str]) -> Iterator[Example]:
         yield (number, "", line) if ":" in labels else (number, labels, features)
 
 
-def _arff_examples(lines: list[str], start: int, file: Path) -> Iterator[Example]:
+def _arff_examples(lines: list[str], start: int, width: int, file: Path) -> Iterator[Example]:
     for number, line in enumerate(lines[start:], start=start + 1):
         row = line.strip()
         if not row or row.startswith("%"):
             continue
-        if not (row.startswith("{") and row.endswith("}")):
+        if row.startswith("{") and row.endswith("}"):
+            entries = row[1:-1].split(",")
+            yield number, "", " ".join(":".join(entry.split()) for entry in entries)
+        elif row.count(",") == width - 1:
+            yield number, "", " ".join(f"{at}:{value.strip()}" for at, value in enumerate(row.split(",")))
+        else:
             raise ValueError(
-                f"line {number} of {file} must be a sparse row such as {{3 1,7 1}}, got {row[:40]!r}"
+                f"line {number} of {file} must be a sparse row such as {{3 1,7 1}} or have {width} values "
+                f"between commas, got {row[:40]!r}"
             )
-        entries = row[1:-1].split(",")
-        yield number, "", " ".join(":".join(entry.split()) for entry in entries)
 
 
 def _features(examples: list[Example], n_features: int, file: Path) -> Csr:

@@ -63,7 +63,7 @@ def find_max_norm(
     search = _Search(model._for_trial(fitting, features), fitting, judges, features)
 
     def norm(place: float) -> float:
-        return round(guess * RATIO**place, 4)
+        return round(float(guess * RATIO**place), 4)
 
     def value(place: int) -> float:
         bar.note(f"max_norm {norm(place):.3g}")
