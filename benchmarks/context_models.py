@@ -250,7 +250,7 @@ def main() -> None:
         times, found = timing(logs, asked.quick)
         judged += found
     if not asked.quick:
-        save("context_models", rows=rows, times=times, bars=judged)
+        save("context_models", rows=rows, tables={"Time of an event": times}, bars=judged)
 
 
 if __name__ == "__main__":

@@ -302,7 +302,7 @@ def quality(root: Path, names: list[str], threads: int, quick: bool) -> list[dic
                     shown["ndcg over t = 0"] = f"{gain:+.1%} ± {spread:.1%}"
             here.append(shown)
         print(table(list(here[0])[1:], [list(row.values())[1:] for row in here]), flush=True)
-        rows += [{**row, "values": found[row["row"]]} for row in here]
+        rows += here
     return rows
 
 
@@ -321,17 +321,18 @@ def main() -> None:
     parser.add_argument("--logs", nargs="+", choices=tuple(LOGS), default=list(USUAL))
     asked = parser.parse_args()
     parts = asked.only or ("speed", "large", "quality")
-    content: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
+    bars: list[dict[str, Any]] = []
     if "speed" in parts:
-        content["speed"], content["bars"] = speed(asked.data, asked.threads, asked.quick)
+        tables["Time of an event, step 1"], bars = speed(asked.data, asked.threads, asked.quick)
     if "large" in parts:
-        content["large"] = large(asked.threads, asked.quick)
+        tables["Lists of a large catalogue"] = [large(asked.threads, asked.quick)]
     if "quality" in parts:
         logs = ["wikispeedia", "corel5k"] if asked.quick else asked.logs
-        content["quality"] = quality(asked.data, logs, asked.threads, asked.quick)
-        content["consistency"] = consistency(asked.data, asked.threads)
-    if not asked.quick and len(parts) == 3:
-        save("lists", **content)
+        rows = quality(asked.data, logs, asked.threads, asked.quick)
+        report = consistency(asked.data, asked.threads)
+        if not asked.quick and len(parts) == 3:
+            save("lists", rows=rows, tables=tables, text=report, bars=bars)
 
 
 if __name__ == "__main__":

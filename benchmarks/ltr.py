@@ -262,9 +262,17 @@ def main() -> None:
         published = [
             {"ranker": f"{name} (quoted)", "ndcg@10": n, "map": m} for name, (n, m) in PUBLISHED.items()
         ]
-        each = {name: side.values for name, side in measured.items()}
-        curves = {"L-GMML": ours, "LambdaMART": theirs}
-        save("ltr", rows=rows, folds=each, published=published, curves=curves, grouped=other, bars=bars)
+        tables = {
+            "NDCG@10 by fold": [
+                {"ranker": name, **{f"fold {n}": values[0] for n, values in enumerate(side.values, 1)}}
+                for name, side in measured.items()
+            ],
+            "Published, quoted from memory": published,
+            "Time to quality: L-GMML by metrics": ours,
+            "Time to quality: LambdaMART by trees": theirs,
+            "LightGBM's example (300 features, 201 + 50 queries)": other,
+        }
+        save("ltr", rows=rows, tables=tables, bars=bars)
 
 
 if __name__ == "__main__":

@@ -40,18 +40,24 @@ def _bars(found: dict[str, Any]) -> str:
 
 
 def _section(note: str, content: dict[str, Any]) -> str:
-    rows = content["rows"]
-    head = list(rows[0]) if isinstance(rows[0], dict) else ["side", "seconds", "over ours"]
-    values = [list(row.values()) if isinstance(row, dict) else row for row in rows]
     machine = content["machine"]
     on = f"{machine.pop('processor')}, {machine.pop('cores')} cores; " + ", ".join(
         f"{package} {version}" for package, version in machine.items()
     )
-    lines = [note, markdown(head, values)]
+    lines = [note, _table(content["rows"])]
+    for title, rows in content.get("tables", {}).items():
+        lines.append(f"### {title}\n\n{_table(rows)}")
+    if "text" in content:
+        lines.append(f"```text\n{content['text']}\n```\n")
     settings = content.get("settings")
     if settings:
         lines.append("Settings: " + "; ".join(f"{side}: {text}" for side, text in settings.items()) + ".\n")
     return "\n".join([*lines, f"Measured on {on}.\n"])
+
+
+def _table(rows: list[Any]) -> str:
+    head = list(rows[0]) if isinstance(rows[0], dict) else ["side", "seconds", "over ours"]
+    return markdown(head, [list(row.values()) if isinstance(row, dict) else row for row in rows])
 
 
 def markdown(head: tuple[str, ...] | list[str], rows: list[Any]) -> str:

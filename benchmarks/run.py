@@ -16,7 +16,8 @@ from common import RESULTS, arguments, table
 
 ORDER = (
     *("topk", "kernel", "threads", "evaluation", "time_to_quality", "large", "quality"),
-    *("context_models", "tastes", "lists", "judgments", "ltr", "two_stage", "baselines"),
+    *("context_models", "positions", "tastes", "lists", "judgments", "ltr", "local_metrics"),
+    *("noise_features", "music", "two_stage", "baselines"),
 )
 
 

@@ -165,7 +165,7 @@ def main() -> None:
             rows += compare(name, trials, asked.threads, epochs, smooth)
     print("\n" + table(list(rows[0]), [list(row.values()) for row in rows]))
     if not asked.quick:
-        save("tastes", times=times, rows=rows, bars=judged)
+        save("tastes", rows=rows, tables={"Time": times}, bars=judged)
 
 
 if __name__ == "__main__":
