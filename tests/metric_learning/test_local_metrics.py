@@ -65,6 +65,25 @@ def test_a_score_is_what_it_is_made_of() -> None:
     assert (model.delta(TEST) >= 0).all()
 
 
+@pytest.mark.parametrize("normalize", ["standard", "l2", "minmax", None])
+@pytest.mark.parametrize("params", [{}, {"rank": "full"}, {"scale": 20.0}, {"unseen": "kernel"}], ids=str)
+def test_scores_are_those_of_equation_13(normalize: str | None, params: dict[str, Any]) -> None:
+    def widened(judged: tw.Judgments) -> tw.Judgments:  # by features far from 0, the last one constant
+        apart = np.column_stack([judged.dense() * [1, 10, 0.1, 1] + [0, 500, 0, -3], np.full(len(judged), 7)])
+        return judged.with_features(apart.astype(np.float32))
+
+    train, test = widened(TRAIN), widened(TEST)
+    model = small(normalize=normalize, regularization=0.1, **params).fit(train)
+    scaled = test if normalize is None else tw.Normalize(normalize).fit(train).transform(test)
+    x = scaled.dense().astype(np.float64)
+    weights = model.delta(test).astype(np.float64)[test.query_of_rows()]
+    expected = np.zeros(len(x))
+    for number, anchor in enumerate(model.metrics_.anchors.astype(np.float64)):
+        z = np.sqrt(np.einsum("nd,de,ne->n", x - anchor, model.metrics_.metric(number), x - anchor))
+        expected -= weights[:, number] * np.exp(-z) * z
+    np.testing.assert_allclose(model.score(test), expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
 def test_validation_chooses_the_rule() -> None:
     model = small().fit(TRAIN, TEST.take(range(10)))
     assert model.unseen_ in RULES

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topwise import _core
-from topwise.data import Judgments
+from topwise.data import Judgments, Normalize
 from topwise.metric_learning.geometric import GeometricMean, Matrix, regularised
 from topwise.metric_learning.pairs import CandidateSet, Rows, Scatter, candidate_sets, scatter
 
@@ -82,9 +82,9 @@ class LocalMetrics:
         """The same from a file."""
         return cls(tensors["factors"], tensors["anchors"], tensors["anchor_rows"], tensors["origin"])
 
-    def kernel(self) -> _core.Anchors:
+    def kernel(self, normalize: Normalize | None = None) -> _core.Anchors:
         """Ready for the kernel, which wants the columns of a metric to be a power of two or a multiple of
-        16.
+        16. With `normalize` it takes features as they are: their change of scale is a part of the metrics.
         """
         m, d, k = self.factors.shape
         width = 1 << (k - 1).bit_length() if k <= _LANES else -(-k // _LANES) * _LANES
@@ -92,7 +92,13 @@ class LocalMetrics:
         columns[:, :k] = self.factors.transpose(0, 2, 1)
         apart = (self.anchors - self.origin).astype(np.float64)
         centres = np.einsum("mkd,md->mk", columns.astype(np.float64), apart).astype(np.float32)
-        return _core.Anchors(columns.reshape(m * width, d), centres.reshape(-1), self.origin, width)
+        origin = self.origin
+        if normalize is not None:  # L_rᵀ((x − shift)·scale − origin)
+            scale, shift = normalize.scale_, normalize.shift_
+            columns = (columns * scale).astype(np.float32)
+            apart = np.divide(origin, scale, out=np.zeros(d), where=scale > 0)
+            origin = (apart + shift).astype(np.float32)
+        return _core.Anchors(columns.reshape(m * width, d), centres.reshape(-1), origin, width)
 
     def distances(self, features: Floats, threads: int) -> Floats:
         """‖p − p_r‖ under M_r: a row for each document, a column for each anchor."""

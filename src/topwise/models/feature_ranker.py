@@ -43,6 +43,10 @@ class FeatureRanker(Params):
         """A score a row, of judgments whose features have their scale."""
         raise NotImplementedError
 
+    def _score_as_given(self, judged: Judgments) -> npt.NDArray[Any]:
+        """A score a row, of judgments as they come; for rankers that need not write the scaled ones down."""
+        return self._score(self._scaled(judged))
+
     def _tensors(self) -> tuple[Tensors, dict[str, Any]]:
         """What was learned, as tensors and plain data."""
         raise NotImplementedError
@@ -85,7 +89,7 @@ class FeatureRanker(Params):
         _check_width("judged", judged, self.n_features_)
         if len(judged) == 0:
             return np.empty(0)
-        return np.asarray(self._score(self._scaled(judged)), dtype=np.float64)
+        return np.asarray(self._score_as_given(judged), dtype=np.float64)
 
     def evaluate(self, judged: Judgments, metrics: Any = None, convention: str = "standard") -> Report:
         """`tw.evaluate` of this model."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from topwise.data import Judgments
+from topwise.data import Judgments, Normalize
 from topwise.metric_learning import (
     RULES,
     Candidates,
@@ -302,12 +302,20 @@ class LGMML(FeatureRanker):
     def _score(self, judged: Judgments) -> npt.NDArray[Any]:
         return self._scores(judged, self.weights_.of(judged))
 
-    def _scores(self, judged: Judgments, weights: npt.NDArray[np.float32]) -> Scores:
+    def _score_as_given(self, judged: Judgments) -> npt.NDArray[Any]:
+        by_column = self.normalize_ is not None and self.normalize_.kind != "minmax"
+        if not by_column or self.weights_.likeness is not None:
+            return super()._score_as_given(judged)
+        return self._scores(judged, self.weights_.shared, self.normalize_)
+
+    def _scores(
+        self, judged: Judgments, weights: npt.NDArray[np.float32], normalize: Normalize | None = None
+    ) -> Scores:
         used = np.flatnonzero(weights.any(axis=0))
         if len(used) == 0:
             return np.zeros(len(judged))
         query = None if len(weights) == 1 else judged.query_of_rows().astype(np.int32)
-        kernel = self.metrics_.take(used).kernel()
+        kernel = self.metrics_.take(used).kernel(normalize)
         return kernel.scores(judged.dense(), np.ascontiguousarray(weights[:, used]), query, cores(self))
 
     def explain(self, judged: Judgments, qid: Any) -> Explanation:
