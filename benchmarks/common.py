@@ -69,6 +69,16 @@ def save(name: str, **content: Any) -> None:
     )
 
 
+def save_part(name: str, bars: list[dict[str, Any]], **content: Any) -> None:
+    """The same for one part of a benchmark: what other parts have written stays."""
+    path = RESULTS / f"{name}.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    judged = {b["bar"]: b for b in [*before.get("bars", []), *bars]}
+    tables = before.get("tables", {}) | content.pop("tables", {})
+    kept = {key: value for key, value in before.items() if key not in ("benchmark", "machine")}
+    save(name, **(kept | content | {"tables": tables, "bars": list(judged.values())}))
+
+
 def machine() -> dict[str, Any]:
     """The processor and the versions of what was measured."""
     from importlib.metadata import PackageNotFoundError, version

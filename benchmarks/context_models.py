@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, bar, interval, save, table
+from common import arguments, bar, interval, save_part, table
 
 import topwise as tw
 
 DIM = 50
+PARTS = ("time", "quality")
 SEEDS = (0, 1, 2)
 KS = (5, 10, 30, 50)
 EPOCHS = 15
@@ -235,22 +236,23 @@ def cut(parts: Parts, events: int) -> Parts:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--log", nargs="+", choices=list(LOGS), default=list(LOGS))
-    parser.add_argument("--without-timing", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked = parser.parse_args()
     logs = {name: LOGS[name](asked.data) for name in asked.log}
     if asked.quick:
         logs = {name: cut(parts, 10_000) for name, parts in logs.items()}
-    rows, judged = [], []
-    for name, parts in logs.items():
-        some, found = tables(name, parts, asked)
-        rows += some
-        judged += found
-    times = []
-    if not asked.without_timing:
-        times, found = timing(logs, asked.quick)
-        judged += found
-    if not asked.quick:
-        save("context_models", rows=rows, tables={"Time of an event": times}, bars=judged)
+    if "quality" in asked.only:
+        rows, judged = [], []
+        for name, parts in logs.items():
+            some, found = tables(name, parts, asked)
+            rows += some
+            judged += found
+        if not asked.quick:
+            save_part("context_models", judged, rows=rows)
+    if "time" in asked.only:
+        times, judged = timing(logs, asked.quick)
+        if not asked.quick:
+            save_part("context_models", judged, tables={"Time of an event": times})
 
 
 if __name__ == "__main__":

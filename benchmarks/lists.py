@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, bar, interval, save, table
+from common import arguments, bar, interval, save_part, table
 from trials import read
 
 import topwise as tw
@@ -126,7 +126,7 @@ LOGS: dict[str, Callable[[Path], Task]] = {
     "movielens-1m": movielens,
     "eurlex-4k": eurlex,
 }
-USUAL = ("wikispeedia", "amazon-beauty", "lastfm-plays", "corel5k", "delicious")  # the others take long
+USUAL = tuple(LOGS)
 
 
 # --- 1. speed -----------------------------------------------------------------------------------------------
@@ -321,18 +321,20 @@ def main() -> None:
     parser.add_argument("--logs", nargs="+", choices=tuple(LOGS), default=list(USUAL))
     asked = parser.parse_args()
     parts = asked.only or ("speed", "large", "quality")
-    tables: dict[str, Any] = {}
-    bars: list[dict[str, Any]] = []
     if "speed" in parts:
-        tables["Time of an event, step 1"], bars = speed(asked.data, asked.threads, asked.quick)
+        times, bars = speed(asked.data, asked.threads, asked.quick)
+        if not asked.quick:
+            save_part("lists", bars, tables={"Time of an event, step 1": times})
     if "large" in parts:
-        tables["Lists of a large catalogue"] = [large(asked.threads, asked.quick)]
+        found = large(asked.threads, asked.quick)
+        if not asked.quick:
+            save_part("lists", [], tables={"Lists of a large catalogue": [found]})
     if "quality" in parts:
         logs = ["wikispeedia", "corel5k"] if asked.quick else asked.logs
         rows = quality(asked.data, logs, asked.threads, asked.quick)
         report = consistency(asked.data, asked.threads)
-        if not asked.quick and len(parts) == 3:
-            save("lists", rows=rows, tables=tables, text=report, bars=bars)
+        if not asked.quick:
+            save_part("lists", [], rows=rows, text=report)
 
 
 if __name__ == "__main__":

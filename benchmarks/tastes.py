@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from common import arguments, bar, interval, save, table
+from common import arguments, bar, interval, save_part, table
 from trials import SEEDS, Trial, read
 
 import topwise as tw
 
 DIM = 50
+PARTS = ("time", "quality")
 EPOCHS = 25
 MOST_RATIO = 2.0
 TASTES = (1, 2, 3, 5, 10)
@@ -145,6 +146,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--tune", action="store_true", help="search max_norm for each T, on validation")
     parser.add_argument("--log", nargs="+", choices=list(CHOSEN), default=list(CHOSEN))
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked = parser.parse_args()
     logs = {name: log_of(name, asked.data) for name in asked.log}
     if asked.tune:
@@ -152,20 +154,26 @@ def main() -> None:
             tune(name, Trial.random(log, SEEDS[0]).validation(), asked.threads)
         return
     seeds, repeats, epochs = (SEEDS[:1], 1, 2) if asked.quick else (SEEDS, 5, EPOCHS)
-    timed = next(iter(logs.values()))
-    times = time_per_event(Trial.random(timed, 0), (1, 5) if asked.quick else TASTES, repeats)
-    times += time_per_event(Trial.random(timed, 0), (5,), repeats, smooth=SMOOTH[1])[1:]
-    print(table(list(times[0]), [list(row.values()) for row in times]))
-    of_five = next(row for row in times if row["model"] == "MaxMF T=5" and row["smooth"] == 0)
-    judged = [bar("time per event, T = 5 over MatrixFactorization", of_five["over plain"], MOST_RATIO, False)]
-    rows = []
-    for name, log in logs.items():
-        trials = [Trial.random(log, seed) for seed in seeds]
-        for smooth in SMOOTH[:1] if asked.quick else SMOOTH:
-            rows += compare(name, trials, asked.threads, epochs, smooth)
-    print("\n" + table(list(rows[0]), [list(row.values()) for row in rows]))
-    if not asked.quick:
-        save("tastes", rows=rows, tables={"Time": times}, bars=judged)
+    if "time" in asked.only:
+        timed = next(iter(logs.values()))
+        times = time_per_event(Trial.random(timed, 0), (1, 5) if asked.quick else TASTES, repeats)
+        times += time_per_event(Trial.random(timed, 0), (5,), repeats, smooth=SMOOTH[1])[1:]
+        print(table(list(times[0]), [list(row.values()) for row in times]))
+        of_five = next(row for row in times if row["model"] == "MaxMF T=5" and row["smooth"] == 0)
+        judged = [
+            bar("time per event, T = 5 over MatrixFactorization", of_five["over plain"], MOST_RATIO, False)
+        ]
+        if not asked.quick:
+            save_part("tastes", judged, tables={"Time": times})
+    if "quality" in asked.only:
+        rows = []
+        for name, log in logs.items():
+            trials = [Trial.random(log, seed) for seed in seeds]
+            for smooth in SMOOTH[:1] if asked.quick else SMOOTH:
+                rows += compare(name, trials, asked.threads, epochs, smooth)
+        print("\n" + table(list(rows[0]), [list(row.values()) for row in rows]))
+        if not asked.quick:
+            save_part("tastes", [], rows=rows)
 
 
 if __name__ == "__main__":
