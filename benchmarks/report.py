@@ -44,7 +44,7 @@ def _section(note: str, content: dict[str, Any]) -> str:
     on = f"{machine.pop('processor')}, {machine.pop('cores')} cores; " + ", ".join(
         f"{package} {version}" for package, version in machine.items()
     )
-    lines = [note, _table(content["rows"])]
+    lines = [note] + ([_table(content["rows"])] if "rows" in content else [])
     for title, rows in content.get("tables", {}).items():
         lines.append(f"### {title}\n\n{_table(rows)}")
     if "text" in content:
