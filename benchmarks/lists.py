@@ -281,8 +281,9 @@ def svd(train: tw.Events) -> tw.MatrixFactorization:
     return tw.MatrixFactorization.from_vectors(train.vocabulary("item").ids, vt.T, **contexts)
 
 
-def quality(root: Path, names: list[str], threads: int, quick: bool) -> list[dict[str, Any]]:
-    rows = []
+def quality(root: Path, names: list[str], threads: int, quick: bool) -> None:
+    """The claims on each log, saved as each is done."""
+    rows: list[dict[str, Any]] = []
     for name in names:
         print(f"\n{name}", flush=True)
         task = LOGS[name](root)
@@ -303,7 +304,8 @@ def quality(root: Path, names: list[str], threads: int, quick: bool) -> list[dic
             here.append(shown)
         print(table(list(here[0])[1:], [list(row.values())[1:] for row in here]), flush=True)
         rows += here
-    return rows
+        if not quick:
+            save_part("lists", [], rows=rows)
 
 
 def consistency(root: Path, threads: int) -> str:
@@ -331,10 +333,10 @@ def main() -> None:
             save_part("lists", [], tables={"Lists of a large catalogue": [found]})
     if "quality" in parts:
         logs = ["wikispeedia", "corel5k"] if asked.quick else asked.logs
-        rows = quality(asked.data, logs, asked.threads, asked.quick)
+        quality(asked.data, logs, asked.threads, asked.quick)
         report = consistency(asked.data, asked.threads)
         if not asked.quick:
-            save_part("lists", [], rows=rows, text=report)
+            save_part("lists", [], text=report)
 
 
 if __name__ == "__main__":
