@@ -69,10 +69,16 @@ def save(name: str, **content: Any) -> None:
     )
 
 
+def saved(name: str) -> dict[str, Any]:
+    """What a benchmark has saved, if anything."""
+    path = RESULTS / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
 def save_part(name: str, bars: list[dict[str, Any]], **content: Any) -> None:
     """The same for one part of a benchmark: what other parts have written stays."""
-    path = RESULTS / f"{name}.json"
-    before = json.loads(path.read_text()) if path.exists() else {}
+    before = saved(name)
     judged = {b["bar"]: b for b in [*before.get("bars", []), *bars]}
     tables = before.get("tables", {}) | content.pop("tables", {})
     kept = {key: value for key, value in before.items() if key not in ("benchmark", "machine")}
