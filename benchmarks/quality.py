@@ -16,7 +16,7 @@ from peer_quality import candidates, curve, some
 from peers import CHOSEN, Peer
 from trials import LOGS, SEEDS, Trial, read
 
-# On a small machine EASE inverts a matrix of 40,000 rows in seven minutes, and needs 20 GB for that.
+# There EASE inverts a matrix of 40,000 rows: seven minutes a split on two cores.
 FEWER_SPLITS = {("amazon-beauty", "EASE"): 1}
 MARGIN = 1.07
 DEFAULT_SHARE = 0.97
